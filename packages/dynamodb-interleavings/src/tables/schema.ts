@@ -1,7 +1,7 @@
 import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
 import { EmptyKey, invalid, Unsupported, WrongKey } from './errors.ts';
 import type { Path } from './operands.ts';
-import { type Item, type Type, typeOf } from './values.ts';
+import { type Item, type Type, typeOf, type Value } from './values.ts';
 
 type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
 
@@ -120,6 +120,11 @@ function checkKey({ name, type }: KeyAttribute, item: Item): void {
     throw new WrongKey(
       `One or more parameter values were invalid: Type mismatch for key ${name}, expected: ${type}`,
     );
+  refuseEmptyKey({ name }, value);
+}
+
+/** @throws Refusal, also when a query looks for it */
+export function refuseEmptyKey({ name }: Pick<KeyAttribute, 'name'>, value: Value): void {
   if (value.S === '' || value.B === '')
     throw new EmptyKey(
       `One or more parameter values are not valid. A key attribute must not be empty. Key: ${name}`,

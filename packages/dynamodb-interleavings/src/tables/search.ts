@@ -5,7 +5,7 @@ import type { Input } from './input.ts';
 import type { Condition, Operator } from './operands.ts';
 import { Expressions } from './parser.ts';
 import { pathsOf, projectionOf, refuseMixed } from './paths.ts';
-import type { Index, KeyAttribute } from './schema.ts';
+import { type Index, type KeyAttribute, refuseEmptyKey } from './schema.ts';
 import { itemAt, type Reading, type Table } from './table.ts';
 import { type Item, normalized, order, typeOf } from './values.ts';
 
@@ -175,5 +175,6 @@ function isOnKey(part: Condition, key: KeyAttribute): boolean {
       invalid(
         'One or more parameter values were invalid: Condition parameter type does not match schema type',
       );
+    else if (part.operator === '=') refuseEmptyKey(key, each.value);
   return isKnown || invalid('Query key condition not supported');
 }

@@ -926,6 +926,25 @@ const facts: readonly Fact[] = [
     ],
   },
   {
+    source: 'moto',
+    in: 'issue 7062, seen on AWS, 2023-11-24; of an index: praetorian-inc/chariot-ui issue 353, 2024-07-23',
+    words: 'a query does not look for an empty key',
+    calls: [
+      [
+        'Query',
+        { TableName: sorted, KeyConditionExpression: 'pk = :v', ...v(s('')) },
+        invalid,
+        { dynoxide: found() },
+      ],
+      [
+        'Query',
+        { TableName: numbers, IndexName: 'gsi', KeyConditionExpression: 'gsi_pk = :v', ...v(s('')) },
+        invalid,
+        { dynoxide: found() },
+      ],
+    ],
+  },
+  {
     source: 'conformance',
     in: 'tier3/error-messages/query, missing hash key, non-key attribute, ConsistentRead on GSI, Limit of 0',
     words:
