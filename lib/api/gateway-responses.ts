@@ -69,7 +69,7 @@ const responses: readonly GatewayResponse[] = [
   // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-make-request-with-compressed-payload.html
   { type: Type.UNSUPPORTED_MEDIA_TYPE, code: 'unsupported_media_type', shows: 'nothing' },
 
-  // This is the usage plan. Its bucket refills within a minute. Its quota ends with the day, but a template cannot compute the
+  // The bucket of the usage plan refills within a minute. Its quota ends with the day, but a template cannot compute the
   // seconds until then, so Retry-After is an hour (docs/decisions.md#rate-limits).
   // The throttles of the stage and of the account end in THROTTLED too, and refill within a second. A template cannot tell them from
   // the usage plan's, so the longer time applies. Whether they come before the authorizer, and so without the caller's limits, is

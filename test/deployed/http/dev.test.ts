@@ -150,7 +150,7 @@ describe.runIf(isLocal)('npm run dev', { timeout: 900_000 }, () => {
     const { id } = expectPet(await service.client.post('{"name":"Rex","categoryId":7}'), 201);
 
     await service.edit('lib/api/gateway-responses.ts', (text) =>
-      text.replace('realm="animal-store"', 'realm="other"'),
+      text.replace('challenge: bearerChallenge', `challenge: 'Bearer realm="other"'`),
     );
     await service.printed(/^[\d:]{8} Applied the stack/m);
     const unauthorized = await service.client.send({ path: '/pets', authorization: null });
@@ -168,7 +168,7 @@ describe.runIf(isLocal)('npm run dev', { timeout: 900_000 }, () => {
     const service = await DevService.start();
     const found = join(service.folder, 'error-found');
     await service.edit('lib/api/gateway-responses.ts', (text) =>
-      text.replace('realm="animal-store"', 'realm="other"'),
+      text.replace('challenge: bearerChallenge', `challenge: 'Bearer realm="other"'`),
     );
     // A synthesis that fails goes on for some seconds.
     await service.edit(
