@@ -5,7 +5,7 @@ import type { Limits, Plan } from '../../../functions/access/plans.ts';
 import { customPlan, customPlanCeiling, planNames } from '../../../functions/access/plans.ts';
 import { hashOfKey } from '../../../functions/access/keys.ts';
 import { createKey } from '../../operators/keys/commands/create.ts';
-import { isValid, newestKeys } from '../../operators/keys/records.ts';
+import { isValid, MalformedRecordError, readKey } from '../../operators/keys/records.ts';
 import type { KeyService } from '../../operators/keys/service.ts';
 import { apiKeySnapshot, type ApiKeyStore, type ApiKeySnapshot } from './api-keys.ts';
 import { writePrivate, writePrivateJson } from './private-file.ts';
@@ -24,19 +24,15 @@ export const enterpriseLimits: Limits = { perMinute: customPlanCeiling.perMinute
 
 /**
  * With a data directory the keys of the first run are reused, because a stored key cannot be shown again. A plan that was added since, or
- * whose key is not valid any more or on another plan, gets a new key. The keys of plans that this version does not know stay in the file for the version that knows them.
+ * whose key is not valid any more or on another plan, gets a new key. The keys of plans that this version does not know stay in the file
+ * for the version that knows them.
  */
 export async function seedKeys(service: KeyService, dataDirectory: string | undefined): Promise<Keys> {
   const file = dataDirectory && join(dataDirectory, 'keys.json');
   const kept = readKept(file, anyKeys, ': new keys are created.') ?? {};
-  const { keys: stored } = await newestKeys(service, {});
-  const isUsable = (plan: Plan) =>
-    stored.some(
-      (key) =>
-        key.keyHash === hashOfKey(kept[plan] ?? '') && key.plan === plan && isValid(key, service.now()),
-    );
   const issued: Partial<Record<Plan, string>> = {};
-  for (const plan of planNames.filter((name) => !isUsable(name))) {
+  for (const plan of planNames) {
+    if (await isUsable(service, plan, kept[plan])) continue;
     const limits = plan === customPlan ? enterpriseLimits : {};
     const request = { owner: 'local', plan, note: 'seeded by npm start', ...limits };
     issued[plan] = (await createKey(service, request)).key;
@@ -44,6 +40,14 @@ export async function seedKeys(service: KeyService, dataDirectory: string | unde
   const all = { ...kept, ...issued };
   if (file !== undefined && Object.keys(issued).length > 0) writePrivateJson(file, all);
   return schema.parse(Object.fromEntries(planNames.map((plan) => [plan, all[plan]])));
+}
+
+async function isUsable(service: KeyService, plan: Plan, text: string | undefined): Promise<boolean> {
+  if (text === undefined) return false;
+  const key = await readKey(service, hashOfKey(text)).catch((error: unknown) => {
+    if (!(error instanceof MalformedRecordError)) throw error;
+  });
+  return key?.plan === plan && isValid(key, service.now());
 }
 
 /** @throws Error when the file does not have a key of each plan */
