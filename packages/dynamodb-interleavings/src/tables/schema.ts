@@ -120,11 +120,11 @@ function checkKey({ name, type }: KeyAttribute, item: Item): void {
     throw new WrongKey(
       `One or more parameter values were invalid: Type mismatch for key ${name}, expected: ${type}`,
     );
-  refuseEmptyKey({ name }, value);
+  refuseEmptyKey(name, value);
 }
 
 /** @throws Refusal, also when a query looks for it */
-export function refuseEmptyKey({ name }: Pick<KeyAttribute, 'name'>, value: Value): void {
+export function refuseEmptyKey(name: string, value: Value): void {
   if (value.S === '' || value.B === '')
     throw new EmptyKey(
       `One or more parameter values are not valid. A key attribute must not be empty. Key: ${name}`,

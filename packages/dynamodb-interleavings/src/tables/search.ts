@@ -175,6 +175,6 @@ function isOnKey(part: Condition, key: KeyAttribute): boolean {
       invalid(
         'One or more parameter values were invalid: Condition parameter type does not match schema type',
       );
-    else if (part.operator === '=') refuseEmptyKey(key, each.value);
+    else if (part.operator === '=') refuseEmptyKey(key.name, each.value);
   return isKnown || invalid('Query key condition not supported');
 }
