@@ -29,7 +29,7 @@ class LongestFirst extends BaseSequencer {
     // oxlint-disable-next-line unicorn/no-array-sort -- not an array's method
     const sorted = await super.sort(files);
     const isLong = ({ moduleId }: TestSpecification) =>
-      Number(/\/simulation\/|\/explore\.test\.ts$/.test(moduleId));
+      Number(/\/(?:simulation\/|limits\.test|orders\.test|start\.test|dev\.test)/.test(moduleId));
     return sorted.toSorted((a, b) => isLong(b) - isLong(a));
   }
 }
