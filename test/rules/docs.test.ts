@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { type FixedPlan, fixedPlans } from '../../functions/access/plans.ts';
+import { customPlanCeiling, type FixedPlan, fixedPlans } from '../../functions/access/plans.ts';
 import { usagePlanSettings } from '../../lib/api/usage-plan-settings.ts';
 import { presets } from '../../lib/configuration/stages.ts';
 import { anchorOf } from '../../tools/contributors/reference/guide.ts';
@@ -41,6 +41,38 @@ it('docs/limits.md has the requests of a day that pass the usage plan', () => {
   expect(rows, 'the row in docs/limits.md, Floods').toEqual([
     expect.stringContaining(`that pass the usage plan | ${cells} |`),
   ]);
+});
+
+it('docs/limits.md has what a key can cost in a day, by the prices of docs/cost.md', () => {
+  const priceOf = (start: string) => {
+    const row = read('docs/cost.md')
+      .split('\n')
+      .find((line) => line.startsWith(`| ${start}`));
+    return Number(/([\d.]+) +\|$/.exec(row ?? '')?.[1]);
+  };
+  // The price of a 429 includes traces at 1,000 a second.
+  const rejection = priceOf('404, 405, and 429 of the limiter') - priceOf('X-Ray, 1,000 requests a second');
+  const creation = priceOf('`POST /pets` with `Idempotency-Key`');
+  const { rateLimit } = usagePlanSettings('enterprise', presets.prod.accountThrottle);
+  const plans = Object.entries(fixedPlans).map(([plan, { perDay }]) => {
+    const { quota = NaN } = usagePlanSettings(plan as FixedPlan, presets.prod.accountThrottle);
+    return { admitted: perDay, all: quota };
+  });
+  const costs = [...plans, { admitted: customPlanCeiling.perDay, all: rateLimit * 86_400 }].map(
+    ({ admitted, all }) => {
+      const aSecond = all / 86_400;
+      const traces = 86_400 * (Math.min(aSecond, 1) + 0.05 * Math.max(aSecond - 1, 0));
+      return (
+        (admitted * creation +
+          (all - admitted) * rejection +
+          traces * priceOf('X-Ray, below one request a second')) /
+        1e6
+      );
+    },
+  );
+  const [free, pro, business, enterprise] = costs as [number, number, number, number];
+  const cells = [free.toFixed(2), pro.toFixed(2), business.toFixed(2), enterprise.toFixed(0)].join(' | ');
+  expect(read('docs/limits.md').replaceAll(/ +/g, ' ')).toContain(`| US $ a day, with traces | ${cells} |`);
 });
 
 const namesOf = (pattern: string) => globSync(pattern, { cwd: project }).map((file) => basename(file, '.ts'));

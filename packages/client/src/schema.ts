@@ -48,7 +48,7 @@ export interface Error {
  */
 export interface Pet {
   /**
-   * Assigned by the service. A later animal has a higher ID. Only animals of the same millisecond, and those that the operator imports, can be in another order. At most 2^53 − 1, so a JavaScript `number` is exact.
+   * Assigned by the service. A later animal has a higher ID. Only animals that are created within three seconds, and those that the operator imports, can be in another order. At most 2^53 − 1, so a JavaScript `number` is exact.
    */
   id: number;
   /**

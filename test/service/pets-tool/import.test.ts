@@ -1,4 +1,5 @@
-import { copyFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { copyFile, readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../../functions/http/exact-json.ts';
 import { newPetId } from '../../../functions/pets/ids.ts';
@@ -24,6 +25,47 @@ async function newAnimals(world: World, folder: Folder, count: number): Promise<
   expect(await json(world, `pets assign-ids ${lines} ${file}`)).toEqual(result);
   return file;
 }
+
+const hasJq = spawnSync('jq', ['--version']).status === 0;
+
+describe.runIf(hasJq)('the command in docs/animals.md for a CSV file', () => {
+  const convert = async (csv: string) => {
+    const folder = await Folder.make();
+    await folder.write('pets.csv', csv);
+    const page = await readFile('docs/animals.md', 'utf8');
+    const command = page.split('```').find((block) => block.includes('pets.csv'))!;
+    const { status } = spawnSync('bash', ['-eo', 'pipefail', '-c', command.slice('sh'.length)], {
+      cwd: folder.of(''),
+    });
+    return { folder, status };
+  };
+
+  test('keeps every digit, and any text', async () => {
+    const { folder, status } = await convert('Rex,9223372036854775807,sold\r\nZoë \\,-7,available\r\n');
+    expect(status).toBe(0);
+    const world = new World();
+    const [lines, file] = [folder.of('new.jsonl'), folder.of('animals.jsonl')];
+    await json(world, `pets assign-ids ${lines} ${file}`);
+    expect(await json(world, `pets import ${file}`)).toMatchObject({ created: 2 });
+    expect(stored(world).map(({ name, categoryId, status: of }) => [name, categoryId, of])).toEqual([
+      ['Rex', 9_223_372_036_854_775_807n, 'sold'],
+      ['Zoë \\', -7, 'available'],
+    ]);
+  });
+
+  test.each(['"Rex",7,sold', 'Rex,7', 'Rex,7,sold,young'])('ends at the line %s', async (line) => {
+    expect((await convert(`Rex,7,sold\n${line}\n`)).status).not.toBe(0);
+  });
+
+  test.each(['1e3', '7.0', '', 'seven'])('does not make %j a category', async (categoryId) => {
+    const { folder, status } = await convert(`Rex,${categoryId},sold\n`);
+    expect(status).toBe(0);
+    const { exitCode } = await new World().run(
+      `pets assign-ids ${folder.of('new.jsonl')} ${folder.of('animals.jsonl')}`,
+    );
+    expect(exitCode).toBe(2);
+  });
+});
 
 describe('assign-ids', () => {
   test('makes animals the newest ones, which the service then lists, finds and sorts', async () => {

@@ -33,7 +33,7 @@ export const readableTextInWords = (minimum: number, maximum: number): string =>
 const petFields = {
   id: {
     description:
-      'Assigned by the service. A later animal has a higher ID. Only animals of the same millisecond, and those that the operator imports, ' +
+      'Assigned by the service. A later animal has a higher ID. Only animals that are created within three seconds, and those that the operator imports, ' +
       'can be in another order. At most 2^53 − 1, so a JavaScript `number` is exact.',
     sample: 115_448_523_194_368,
   },

@@ -83,13 +83,12 @@ export const commonHeaders: Readonly<Record<string, Header>> = {
 export const specialHeaders = {
   'RateLimit-Policy': {
     description:
-      'The limits of the minute and of the day: `q` requests in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11). It changes with the draft.',
+      'The limits of the minute and of the day: `q` requests in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
     responses: 'Every response to a valid key has it.',
     schema: numbered(sent['RateLimit-Policy']!, 'q'),
   },
   RateLimit: {
-    description:
-      'What is left of the minute and of the day: `r` requests in the next `t` seconds. It changes with the draft.',
+    description: 'What is left of the minute and of the day: `r` requests in the next `t` seconds.',
     responses: 'Every response to a valid key has it.',
     schema: numbered(sent['RateLimit']!, 'rt'),
   },

@@ -75,7 +75,7 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
     summary: 'Add an animal',
     description:
       'Send an `Idempotency-Key` with every creation. A request that is repeated with the same key and body gets the first response ' +
-      `and creates nothing. The same key with another body gets 422. A body above ${maxBodyInWords} gets 413. Another content type gets 415, ` +
+      `and creates nothing. The same key with another body gets 422. A body above ${maxBodyInWords} gets 413. A content type that is not JSON gets 415, ` +
       'and so does a `Content-Encoding` other than `gzip` and `deflate`, such as `br`.',
     parameters: {
       'Idempotency-Key': {
