@@ -92,9 +92,9 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
       suspend = '',
       usage = '',
       show = '',
-      revokeReplaced = '',
       atOnce = '',
       staying = '',
+      _resume,
       revoke = '',
       added = '',
       ...rest
@@ -113,7 +113,6 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
       expect(await paste(of(show))).toMatch(/^replaced by +-$/m);
       const [key = ''] = /as_local_\w+/.exec(await paste(of(isOffline ? atOnce : staying))) ?? [];
       expect(await callAll([leaked, { keyId, key }])).toEqual([isOffline ? 401 : 200, 200]);
-      expect(revokeReplaced.trim()).toBe(revoke.trim());
       if (!isOffline) await paste(of(revoke));
       expect(await callAll([leaked, { keyId, key }])).toEqual([401, 200]);
       const file = join(home, `${keyId}.jsonl`);
@@ -127,16 +126,25 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
     }
   });
 
-  it('stops a leaked key that was replaced before, and leaves alone the key that has replaced it', async () => {
-    const [, suspend = '', , show = '', revoke = ''] = blocksOf('Respond to a leaked key');
-    const leaked = await create('leaked and replaced');
-    const next = await rotate(leaked.keyId, '7d');
-    const of = (block: string) => block.replaceAll('key_06fz1m4tqabcdefg', leaked.keyId);
-    await paste(of(suspend));
-    expect(await paste(of(show))).toMatch(new RegExp(`^replaced by +${next.keyId}$`, 'm'));
-    await paste(of(revoke));
-    expect(await callAll([leaked, next])).toEqual([401, 200]);
-  });
+  it.each([true, false])(
+    'stops a leaked key that was replaced before, and leaves alone the key that has replaced it (offline: %s)',
+    async (isOffline) => {
+      const [, suspend = '', , show = '', , staying = '', resume = '', revoke = ''] =
+        blocksOf('Respond to a leaked key');
+      const leaked = await create('leaked and replaced');
+      const next = await rotate(leaked.keyId, '7d');
+      const of = (block: string) => block.replaceAll('key_06fz1m4tqabcdefg', leaked.keyId);
+      await paste(of(suspend));
+      expect(await paste(of(show))).toMatch(new RegExp(`^replaced by +${next.keyId}$`, 'm'));
+      if (!isOffline) {
+        await expect(paste(of(staying))).rejects.toThrow(`was replaced by ${next.keyId}`);
+        await paste(of(resume));
+        expect(await callAll([leaked, next])).toEqual([200, 200]);
+      }
+      await paste(of(revoke));
+      expect(await callAll([leaked, next])).toEqual([401, 200]);
+    },
+  );
 
   it('replaces all keys: none works that it has not issued, whatever was rotated before', async () => {
     const [list = '', rotateAll = '', store = '', countNew = '', revoke = '', ...rest] =
@@ -146,6 +154,7 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
     const replacedBefore = await create('replaced before');
     const suspended = await create('suspended');
     const suspendedForNow = await create('suspended for now');
+    const soonResumed = await create('soon resumed');
     const smoke = await create('smoke-test');
     const old = [
       await create('plain'),
@@ -153,9 +162,10 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
       await rotate(replacedBefore.keyId, '30d'),
       suspended,
       suspendedForNow,
+      soonResumed,
       smoke,
     ];
-    for (const { keyId } of [suspended, suspendedForNow]) await keys('suspend', keyId);
+    for (const { keyId } of [suspended, suspendedForNow, soonResumed]) await keys('suspend', keyId);
     const listed = await paste(list);
     for (const { keyId } of old) expect(listed).toContain(keyId);
 
@@ -165,6 +175,10 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
     expect(await run(store)).toContain(old.at(-1)!.keyId);
     await run(rotateAll);
     expect(await run(store)).not.toContain('key_');
+    await keys('resume', soonResumed.keyId);
+    const [, beforeTheEnd = ''] = /Run `(due \| grep .+?)`/.exec(page) ?? [];
+    expect((await run(beforeTheEnd)).trim()).toBe(soonResumed.keyId);
+    await run(rotateAll.replace('$(due)', soonResumed.keyId));
     const later = [await create('smoke-test'), await create('issued later')];
     await run(rotateAll.replace('$(due)', suspendedForNow.keyId));
     const counts = async (block: string) => (await run(block)).match(/\d+/g)?.map(Number);
@@ -183,7 +197,13 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
       .map((line) => JSON.parse(line) as Issued & { owner: string });
     expect(await callAll(old)).toEqual(all(old, 401));
     expect(issued.map(({ owner }) => owner)).toEqual(
-      expect.arrayContaining(['plain', 'replaced before', 'suspended for now', 'issued after the rotation']),
+      expect.arrayContaining([
+        'plain',
+        'replaced before',
+        'suspended for now',
+        'soon resumed',
+        'issued after the rotation',
+      ]),
     );
     expect(await callAll([...issued, ...later])).toEqual(all([...issued, ...later], 200));
   });

@@ -244,7 +244,9 @@ describe('a run of an import', () => {
     const refused = await world.run(`pets remove --file ${file}`);
     expect(refused).toMatchObject({ exitCode: 4, stdout: '' });
     expect(refused.stderr).toContain(`was imported 2 times. Choose with --added-by: `);
-    const { runs } = await resultOf(world, `pets remove --file ${file} --dry-run`);
+    const dryRun = `pets remove --file ${file} --dry-run`;
+    expect((await world.run(dryRun)).stderr).toContain(`was imported 2 times. Choose with --added-by: `);
+    const { runs } = await resultOf(world, dryRun);
     expect(runs).toHaveLength(2);
     expect(runs).toContainEqual({
       run: second,

@@ -92,7 +92,7 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
   // The quotas of the account. A deployment says when they are needed, and the value.
   accountThrottle: [
     {
-      to: 'state what API Gateway permits the account, if it is not the default',
+      to: 'state what API Gateway permits the account, if it is not the default. To let the stage use more than the default, raise `throttle`, too.',
       sample: { requestsPerSecond: 20_000, burst: 10_000 },
     },
   ],

@@ -98,7 +98,7 @@ export async function repairKeys(service: KeyService, drifted: readonly DriftedK
 async function repairKey(service: KeyService, { key: seen, found, drift }: DriftedKey): Promise<boolean> {
   const key = await records.readKey(service, seen.keyHash);
   if (key?.audit.length !== seen.audit.length) return false;
-  const change = { key, did: 'repaired', detail: driftText[drift], anyLength: true };
+  const change = { key, did: 'repaired', detail: `because ${driftText[drift]}`, anyLength: true };
   const commit = (gatewayKeyId: string) => records.write(service, { ...change, set: { gatewayKeyId } });
   try {
     if (found === undefined) {

@@ -88,9 +88,11 @@ async function removeOfFile(
     );
   const of = `${counted(toRemove.length, 'animal')} of ${grouped(lines.length)}`;
   const isChosen = runs.length < 2 || addedBy !== undefined;
-  if (dryRun) result(`To remove: ${of}. Not there: ${grouped(found.gone)}.`);
-  else {
-    if (!isChosen) refuseSeveralRuns(file, importId, runs);
+  if (dryRun) {
+    result(`To remove: ${of}. Not there: ${grouped(found.gone)}.`);
+    if (!isChosen) output.note(chooseRun(file, importId, runs));
+  } else {
+    if (!isChosen) throw new ToolError('refused', chooseRun(file, importId, runs));
     if (toRemove.length > 0) {
       await confirm(`Remove ${of} in ${file}, which ${origin} has added?`);
       await changeMany(session, {
@@ -119,9 +121,8 @@ async function removeOfFile(
   else throw new ToolError('refused', `${text} To remove one of them, use "remove PET-ID".`);
 }
 
-function refuseSeveralRuns(file: string, importId: string, runs: readonly { readonly run: string }[]): never {
-  const message = `${file} was imported ${runs.length} times. Choose with --added-by: ${runs.map(({ run }) => run).join(', ')}, or ${importId} for all. "--dry-run" says when each began, and how many animals it has added.`;
-  throw new ToolError('refused', message);
+function chooseRun(file: string, importId: string, runs: readonly { readonly run: string }[]): string {
+  return `${file} was imported ${runs.length} times. Choose with --added-by: ${runs.map(({ run }) => run).join(', ')}, or ${importId} for all. "--dry-run" says when each began, and how many animals it has added.`;
 }
 
 /** What is to be done with the animal of each line. */
