@@ -20,7 +20,9 @@ function accepted(texts: readonly string[]): string[] {
 
 describe('the rules for secret scanners in docs/api.md', () => {
   const page = readFileSync('docs/api.md', 'utf8');
-  const rules = [/^regex = '''(.+)'''$/m, /regular expression `(.+?)`/].map((rule) => rule.exec(page)?.[1] ?? '');
+  const rules = [/^regex = '''(.+)'''$/m, /regular expression `(.+?)`/].map(
+    (rule) => rule.exec(page)?.[1] ?? '',
+  );
   const around = [
     ['export KEY=', ''],
     ["const options = { apiKey: '", "' };"],
