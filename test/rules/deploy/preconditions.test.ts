@@ -23,7 +23,7 @@ const finding = (kind: Finding['kind'], text: string) => ({ kind, text: expect.s
 
 test.each([
   [undefined, true, 'ok', 'does not exist'],
-  ['REVIEW_IN_PROGRESS', true, 'ok', 'does not exist'],
+  ['REVIEW_IN_PROGRESS', true, 'warning', 'execute it first'],
   ['ROLLBACK_COMPLETE', true, 'warning', 'deletes it'],
   ['ROLLBACK_FAILED', true, 'warning', 'deletes it'],
   ['CREATE_COMPLETE', false, 'ok', 'is CREATE_COMPLETE'],

@@ -101,15 +101,20 @@ export function checkStack(
   { stackName: name, stage, app }: Pick<Deployment, 'stackName' | 'stage' | 'app'>,
   stack: StackState,
 ): Finding {
-  const status = stack?.status ?? 'REVIEW_IN_PROGRESS';
   if (app !== undefined && isNew(stack))
     return stop(
       `Stack ${name} is not deployed. The first deployment is made by hand: npm run deploy:${stage}. If the stage was removed on ` +
         `purpose, set it to null in cdk.json, under "stages".`,
     );
-  if (status === 'REVIEW_IN_PROGRESS') return ok(`Stack ${name} does not exist. This creates it.`);
+  if (stack === undefined) return ok(`Stack ${name} does not exist. This creates it.`);
+  const { status } = stack;
+  if (status === 'REVIEW_IN_PROGRESS')
+    return warning(
+      `Stack ${name} has nothing but a change set that was not executed. This creates the stack, with new tables. If the change set ` +
+        `imports tables, press Ctrl-C, and execute it first: docs/runbook.md#recover-a-deleted-stack.`,
+    );
   const is = `Stack ${name} is ${status}.`;
-  if (stack?.isProtected === true && isNew(stack))
+  if (stack.isProtected && isNew(stack))
     return stop(
       `${is} It is protected, so it cannot be created again: docs/operate.md#remove-a-stage, if it has never served a request.`,
     );
