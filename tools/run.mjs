@@ -32,6 +32,11 @@ const tools = new Map([
   ['cdk', ['node_modules/aws-cdk/bin/cdk']],
   ['test', ['node_modules/vitest/vitest.mjs', 'run']],
 ]);
+/** The options of the tools, and `call`, which is npm's name for `-c`. A test compares them with the tools. */
+const optionsOfTools =
+  'added-by allow-invalid animals app call check confirm-loss context cursor data database days dry-run file for inspect json-logs keys-file ' +
+  'limit malformed name note openapi output overlap owner per-day per-minute plan port profile rate read-only region replace ' +
+  'require-approval seconds shorten skip-pre-traffic-checks stage status table url wait';
 const [, , tool = '', ...options] = process.argv;
 const usage = `Usage: node tools/run.mjs TOOL [OPTIONS]
 
@@ -42,6 +47,15 @@ if (tool === '--help' || tool === '-h') {
   console.log(usage);
   process.exit();
 }
+const takenByNpm = optionsOfTools
+  .split(' ')
+  .find((name) => (process.env[`npm_config_${name.replaceAll('-', '_')}`] ?? '') !== '');
+if (takenByNpm !== undefined)
+  fail(
+    `npm has taken ${takenByNpm === 'call' ? '-c' : `--${takenByNpm}`} for itself. Write "--" before the options, as in: ` +
+      'npm run keys -- list --stage prod',
+    exitCodeOfUsage,
+  );
 const [entry, ...first] =
   tools.get(tool) ??
   fail(

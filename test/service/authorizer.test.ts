@@ -171,7 +171,7 @@ describe('a key gets 401', () => {
 describe('a key is neither let in nor refused, which is a 503,', () => {
   test.each([
     ['a record without a plan', { plan: undefined }],
-    ['a record of an unknown plan', { plan: 'gold' }],
+    ['a record of an unknown plan', { plan: 'unheard' }],
     ['an Enterprise record without limits', { plan: 'enterprise' }],
   ])('with %s', async (_what, damage) => {
     const world = new World({ isChecked: false });

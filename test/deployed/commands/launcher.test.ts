@@ -53,6 +53,39 @@ describe('the launcher of the tools', () => {
     expect({ stdout, stderr }).toEqual({ stdout: 'start\n', stderr: '' });
   });
 
+  it('refuses a command of which npm has taken an option', () => {
+    const run = (...args: string[]) => spawnSync('npm', ['run', ...args], { encoding: 'utf8' });
+    const refused = { status: 2, stdout: expect.not.stringContaining('Usage') as string };
+    for (const [option, args] of [
+      ['--dry-run', ['keys', 'repair', '--dry-run']],
+      ['--skip-pre-traffic-checks', ['roll-back:prod', 'HEAD', '--skip-pre-traffic-checks']],
+      ['-c', ['deploy:prod', '-c', 'overrides={}']],
+    ] as const)
+      expect(run(...args)).toMatchObject({
+        ...refused,
+        stderr: expect.stringContaining(`npm has taken ${option} for itself. Write "--" before`) as string,
+      });
+    expect(run('keys', '--', 'help')).toMatchObject({ status: 0 });
+  });
+
+  it('knows the options of all tools, but those that npm has, too, and that change nothing when it takes them', async () => {
+    const sources = globSync(['tools/**/*.ts', 'test/reliability/*.ts']).map((file) =>
+      readFile(file, 'utf8'),
+    );
+    const declared = /[oO]ption\(\s*'(?:-\w, )?--([a-z-]+)/g;
+    const options = [...(await Promise.all(sources)).join('\n').matchAll(declared)].map(([, name]) => name!);
+    const ofDeploy = /'?([a-z-]+)'?: \{ type: '/g;
+    for (const [, name] of (await readFile('tools/operators/deploy/deployment.ts', 'utf8')).matchAll(
+      ofDeploy,
+    ))
+      options.push(name!);
+    const [known = ''] = /optionsOfTools =[^;]+/.exec(await readFile(launcher, 'utf8')) ?? [];
+    expect(options.length).toBeGreaterThan(40);
+    expect(new Set(options.filter((name) => !new RegExp(`['\\s]${name}['\\s]`).test(known)))).toEqual(
+      new Set(['help', 'json', 'quiet', 'yes']),
+    );
+  });
+
   it('says which Node.js to install where neither this one nor the packages have it', async () => {
     const project = await newProject();
     const { status, stderr } = launch([...asNode20, 'start'], join(project, launcher));

@@ -248,13 +248,13 @@ describe.runIf(isLocal)('npm start', () => {
     await first.ended;
     const file = join(folder, 'keys.json');
     const keys = JSON.parse(await readFile(file, 'utf8')) as Record<string, string>;
-    // A version without business, and with gold, has left the file like this.
+    // A version without business, and with unheard, has left the file like this.
     const { business: _, ...others } = keys;
-    await writeFile(file, JSON.stringify({ ...others, gold: 'as_local_gold' }));
+    await writeFile(file, JSON.stringify({ ...others, unheard: 'as_local_unheard' }));
     const second = start(args);
     const url = await untilReady(second);
     const now = JSON.parse(await readFile(file, 'utf8')) as Record<string, string>;
-    expect(now).toEqual({ ...others, gold: 'as_local_gold', business: expect.any(String) as string });
+    expect(now).toEqual({ ...others, unheard: 'as_local_unheard', business: expect.any(String) as string });
     for (const plan of ['business', 'pro'])
       expect((await new Client(url, now[plan]!).send({ path: '/pets' })).status).toBe(200);
   });

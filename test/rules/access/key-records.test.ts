@@ -105,7 +105,7 @@ describe('a stored record', () => {
     ['no hash', { keyHash: undefined }],
     ['an empty id', { keyId: '' }],
     ['no id', { keyId: undefined }],
-    ['an unknown plan', { plan: 'gold' }],
+    ['an unknown plan', { plan: 'unheard' }],
     ['no plan', { plan: undefined }],
     ['no status', { status: undefined }],
     ['a negative expiry', { expiresAt: { value: '-1' } }],

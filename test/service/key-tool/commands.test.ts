@@ -50,7 +50,7 @@ describe('invalid arguments', () => {
     ],
     ['list --stage production', 'Allowed choices are local, staging, prod.'],
     ['list --stage prod --port 3000', '--port requires --stage local.'],
-    ['create --stage local --owner Ada --plan gold', `Allowed choices are ${planNames.join(', ')}`],
+    ['create --stage local --owner Ada --plan unheard', `Allowed choices are ${planNames.join(', ')}`],
     ['create --stage local --owner Ada --plan enterprise', 'requires --per-minute and --per-day.'],
     [`change-plan ${id} --stage local --plan free --per-day 7`, 'the limits of free are fixed.'],
     ['show Ada --stage local', 'A key ID looks like'],

@@ -39,19 +39,19 @@ describe('a plan that is not deployed yet', () => {
 
 describe('a key of a plan that this version does not know', () => {
   const text =
-    'This version of the tool does not know the limits of 1 plan: gold. To see them, use a checkout that has the plan.\n';
+    'This version of the tool does not know the limits of 1 plan: unheard. To see them, use a checkout that has the plan.\n';
 
   async function withGold({ deployed }: { readonly deployed: boolean }) {
     const world = new World({ isChecked: false });
     const { keyId } = await issue(world);
     const { gatewayKeyId } = recordOf(world, keyId);
-    world.put('apiKeys', { ...recordOf(world, keyId), plan: 'gold' });
+    world.put('apiKeys', { ...recordOf(world, keyId), plan: 'unheard' });
     if (deployed) {
-      world.outputs = { ...world.outputs, UsagePlanIdGold: 'gold' };
-      const gold = { ...world.apiKeys.plans[0]!, id: 'gold', name: 'gold' };
-      world.apiKeys.plans = [...world.apiKeys.plans, gold];
+      world.outputs = { ...world.outputs, UsagePlanIdUnheard: 'unheard' };
+      const unheard = { ...world.apiKeys.plans[0]!, id: 'unheard', name: 'unheard' };
+      world.apiKeys.plans = [...world.apiKeys.plans, unheard];
       world.apiKeys.unbind('free', gatewayKeyId);
-      world.apiKeys.bind('gold', gatewayKeyId);
+      world.apiKeys.bind('unheard', gatewayKeyId);
     }
     return { world, keyId };
   }
@@ -66,7 +66,7 @@ describe('a key of a plan that this version does not know', () => {
         const { keys } = JSON.parse(stdout) as { keys: readonly object[] };
         const limits = { perMinute: null, perDay: null };
         if (filter !== '--limit 1')
-          expect(keys).toContainEqual(expect.objectContaining({ keyId, plan: 'gold', ...limits }));
+          expect(keys).toContainEqual(expect.objectContaining({ keyId, plan: 'unheard', ...limits }));
         expect({ exitCode, count: keys.length }).toEqual({
           exitCode: 0,
           count: filter === '--limit 1' ? 1 : 2,
@@ -75,7 +75,7 @@ describe('a key of a plan that this version does not know', () => {
       }
       const shown = await world.run(`keys show ${keyId}`);
       expect(shown).toMatchObject({ exitCode: 0, stderr: text });
-      expect(shown.stdout).toMatch(/^plan +gold\n(.*\n)?per minute +-\nper day +-$/m);
+      expect(shown.stdout).toMatch(/^plan +unheard\n(.*\n)?per minute +-\nper day +-$/m);
       for (const command of ['suspend', 'resume', 'cleanup', 'repair', 'revoke'])
         expect(await world.run(`keys ${command} ${/^(cl|rep)/.test(command) ? '' : keyId}`)).toMatchObject({
           exitCode: 0,
@@ -93,13 +93,13 @@ describe('a key of a plan that this version does not know', () => {
     });
     expect((await world.run(`keys usage ${keyId}`)).exitCode).toBe(0);
     const rotated = await world.run(`keys rotate ${keyId}`);
-    expect(rotated.stdout).toContain('Plan    gold: limits that this version of the tool does not know\n');
+    expect(rotated.stdout).toContain('Plan    unheard: limits that this version of the tool does not know\n');
     const next = /key_\w{16}/.exec(rotated.stdout)![0];
-    expect(recordOf(world, next).plan).toBe('gold');
+    expect(recordOf(world, next).plan).toBe('unheard');
     expect(await resultOf(world.run(`keys change-plan ${next} --plan pro --json`))).toMatchObject({
       changed: true,
     });
-    expect(recordOf(world, next).audit.at(-1)).toMatchObject({ detail: 'gold → pro' });
+    expect(recordOf(world, next).audit.at(-1)).toMatchObject({ detail: 'unheard → pro' });
   });
 
   test('is left as it is by a repair where its plan is not deployed, and named, and the others are repaired', async () => {
@@ -109,10 +109,10 @@ describe('a key of a plan that this version does not know', () => {
     const { stdout, stderr } = await world.run('keys repair --json');
     expect(JSON.parse(stdout)).toMatchObject({ valid: 2, repaired: [other] });
     expect(stderr).toContain(
-      `${keyId} was left as it is, because its plan gold is not deployed in this stage.`,
+      `${keyId} was left as it is, because its plan unheard is not deployed in this stage.`,
     );
     const refused = await world.run(`keys rotate ${keyId}`);
     expect(refused).toMatchObject({ exitCode: 4, stdout: '' });
-    expect(refused.stderr).toContain('Plan gold is not deployed in stage local.');
+    expect(refused.stderr).toContain('Plan unheard is not deployed in stage local.');
   });
 });
