@@ -175,6 +175,10 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
     expect(await run(store)).toContain(old.at(-1)!.keyId);
     await run(rotateAll);
     expect(await run(store)).not.toContain('key_');
+    // A list that fails must not look like one without keys.
+    await expect(run(`npm() { echo 'No credentials.' >&2; return 1; }\n${store}`)).rejects.toThrow(
+      'No credentials.',
+    );
     await keys('resume', soonResumed.keyId);
     const [, beforeTheEnd = ''] = /Run `(due \| grep .+?)`/.exec(page) ?? [];
     expect((await run(beforeTheEnd)).trim()).toBe(soonResumed.keyId);

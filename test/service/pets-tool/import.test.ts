@@ -41,7 +41,7 @@ describe.runIf(hasJq)('the command in docs/animals.md for a CSV file', () => {
   };
 
   test('keeps every digit, and any text', async () => {
-    const { folder, status } = await convert('Rex,9223372036854775807,sold\r\nZoë \\,-7,available\r\n');
+    const { folder, status } = await convert('\ufeffRex,9223372036854775807,sold\r\nZoë \\,-7,available\r\n');
     expect(status).toBe(0);
     const world = new World();
     const [lines, file] = [folder.of('new.jsonl'), folder.of('animals.jsonl')];

@@ -10,7 +10,7 @@ import { answerMalformed } from './malformed-http.ts';
 /** Static content by its path. */
 export type Pages = ReadonlyMap<string, { readonly type: string; readonly body: string | Uint8Array }>;
 
-/** Limit for the request line and headers, in bytes. https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
+/** Limit for the request line and headers together, in bytes. API Gateway has this limit for each of them. https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html */
 const largestHead = 10_240;
 
 /** Longer than the idle time-out of clients, so that the client closes the connection. */
