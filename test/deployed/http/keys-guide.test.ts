@@ -147,7 +147,7 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
   );
 
   it('replaces all keys: none works that it has not issued, whatever was rotated before', async () => {
-    const [list = '', rotateAll = '', store = '', countNew = '', revoke = '', ...rest] =
+    const [list = '', rotateAll = '', store = '', orphans = '', countNew = '', revoke = '', ...rest] =
       blocksOf('Replace all keys');
     expect(rest).toEqual([]);
     const run = (block: string) => paste(`{ ${list}} >/dev/null\n${block}`);
@@ -156,7 +156,10 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
     const suspendedForNow = await create('suspended for now');
     const soonResumed = await create('soon resumed');
     const smoke = await create('smoke-test');
+    const orphan = await create('replacement revoked');
+    await keys('revoke', (await rotate(orphan.keyId, '30d')).keyId);
     const old = [
+      orphan,
       await create('plain'),
       replacedBefore,
       await rotate(replacedBefore.keyId, '30d'),
@@ -179,6 +182,7 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
     await expect(run(`npm() { echo 'No credentials.' >&2; return 1; }\n${store}`)).rejects.toThrow(
       'No credentials.',
     );
+    expect(await run(orphans)).toBe(`${orphan.keyId}\treplacement revoked\tfree\n`);
     await keys('resume', soonResumed.keyId);
     const [, beforeTheEnd = ''] = /Run `(due \| grep .+?)`/.exec(page) ?? [];
     expect((await run(beforeTheEnd)).trim()).toBe(soonResumed.keyId);
