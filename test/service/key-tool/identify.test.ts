@@ -26,3 +26,14 @@ test('identify names the owner and the status of a key, and says what is wrong w
   const asked = await world.run('keys identify', { piped: key, typed: [] });
   expect(asked).toMatchObject({ exitCode: 0, stderr: 'Paste the API key, then press Enter and Ctrl-D.\n' });
 });
+
+test('identify gives the ID also while the table of rate limits fails, and says that it knows no suspension', async () => {
+  const world = new World({ isChecked: false });
+  const { keyId, key } = await issue(world);
+  world.meets = ({ table }) => (table === 'RateLimits' ? 'denied' : 'answered');
+  expect(await world.run('keys identify', { piped: key })).toMatchObject({
+    exitCode: 0,
+    stdout: `${keyId} of Ada, active\n`,
+    stderr: expect.stringContaining('RateLimits cannot be read') as string,
+  });
+});

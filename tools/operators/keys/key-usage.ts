@@ -10,8 +10,10 @@ import { isoTime } from '../command-line/output.ts';
 /** `minute` is also the minute of the last request, `deprecatedCalls` the calls since the first. */
 const storedKeyUsage = z.object({ ...storedUsage.shape, deprecatedCalls: storedNumber });
 export type KeyUsage = z.infer<typeof storedKeyUsage>;
+/** The usage of a key that was not used in the last 90 days. */
+export const noUsage: KeyUsage = z.parse(storedKeyUsage, {});
 
-/** The usage of keys in the order of their hashes. All zeros for a key that was not used in the last 90 days. */
+/** The usage of keys in the order of their hashes. */
 export async function readUsages(
   { client, tableName }: LimitTable,
   keyHashes: readonly string[],
@@ -27,7 +29,7 @@ export async function readUsages(
     for (const item of read?.[tableName] ?? []) usages.set(item['keyHash'], z.parse(storedKeyUsage, item));
     left = [...(unread?.[tableName]?.Keys ?? []), ...left.slice(100)];
   }
-  return keyHashes.map((keyHash) => usages.get(keyHash) ?? z.parse(storedKeyUsage, {}));
+  return keyHashes.map((keyHash) => usages.get(keyHash) ?? noUsage);
 }
 
 export async function readUsage(table: LimitTable, keyHash: string): Promise<KeyUsage> {

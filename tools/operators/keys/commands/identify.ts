@@ -2,7 +2,7 @@ import { hashOfKey, stageOfKey } from '../../../../functions/access/keys.ts';
 import { ToolError, usageError } from '../../command-line/errors.ts';
 import { stageCommand } from '../../command-line/stage-command.ts';
 import { type Open } from '../key-command.ts';
-import { readUsage } from '../key-usage.ts';
+import { noUsage, readUsage } from '../key-usage.ts';
 import { readKey } from '../records.ts';
 import { statusOf } from '../views.ts';
 
@@ -25,6 +25,12 @@ export const identify = (open: Open) =>
     const key = await readKey(service, hashOfKey(given));
     if (key === undefined) throw new ToolError('not_found', `Stage ${stage} never issued this API key.`);
     const { keyId, owner } = key;
-    const status = statusOf(key, await readUsage(service.limitTable, key.keyHash), service.now());
+    // Whoever has found a key needs its ID to revoke it, also in an outage of this table.
+    const usage = await readUsage(service.limitTable, key.keyHash).catch((error: unknown) => {
+      const why = error instanceof Error ? error.name : 'no answer';
+      output.note(`RateLimits cannot be read (${why}), so a suspension is not shown.`);
+      return noUsage;
+    });
+    const status = statusOf(key, usage, service.now());
     output.result({ keyId, status, owner }, `${keyId} of ${owner}, ${status}`);
   });
