@@ -82,6 +82,7 @@ export default defineConfig({
   },
   rules: {
     'assertions/no-empty-match': 'error',
+    'eslint/max-lines': ['error', 600],
     'eslint/no-restricted-properties': [
       'error',
       {

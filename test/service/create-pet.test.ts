@@ -461,38 +461,6 @@ describe('with an Idempotency-Key', () => {
   });
 });
 
-describe('an ID in use', () => {
-  test.each([
-    [undefined, 2],
-    // The wait before the next attempt is drawn, too.
-    ['one', 1],
-  ])('is not given again, with the Idempotency-Key %s', async (idempotencyKey, collisions) => {
-    const world = new World({ isChecked: false });
-    const key = world.key('free');
-    world.random = () => 0;
-    const first = await create(world, key, rex);
-    let drawn = 0;
-    world.random = () => (drawn++ < 2 ? 0 : 0.5);
-    const second = await create(world, key, { ...rex, name: 'Max' }, idempotencyKey);
-    expect(second).toMatchObject({
-      status: 201,
-      body: { name: 'Max' },
-      log: { PetIdCollisions: collisions },
-    });
-    const all = (await everyPage(world, key, '/pets')).flat();
-    expect(all.toSorted((a, b) => Number(a.id - b.id))).toEqual([first.body, second.body]);
-  });
-
-  test('five times in a row is a 503', async () => {
-    const world = new World({ isChecked: false });
-    const key = world.key('free');
-    world.random = () => 0;
-    await create(world, key, rex);
-    expect(await create(world, key, rex)).toMatchObject(anError('service_unavailable'));
-    expect(world.tables.items('Pets')).toHaveLength(1);
-  });
-});
-
 describe('without an Idempotency-Key', () => {
   test.each(['lostAfter', 'lostBefore', 'failed'] as const)(
     'a call that is %s is repeated by the SDK and creates one animal, also if its status changes meanwhile',
@@ -551,21 +519,6 @@ test.each<[string, readonly ((world: World, key: Key) => Promise<unknown>)[], nu
   },
 );
 
-test('after a failed call the ID of another animal, which someone stored meanwhile, is not that of the new one', async () => {
-  const world = new World({ isChecked: false });
-  const key = world.key('free');
-  world.random = () => 0;
-  const { id } = z.parse(pet, (await create(world, key, rex)).body);
-  let drawn = 0;
-  world.random = () => (drawn++ < 1 ? 0 : 0.5);
-  let puts = 0;
-  world.meets = ({ operation }) => (operation === 'PutItem' && (puts += 1) === 1 ? 'failed' : 'answered');
-  const second = await create(world, key, { ...rex, name: 'Max' });
-  expect(second).toMatchObject({ status: 201, body: { name: 'Max' }, log: { PetIdCollisions: 1 } });
-  expect(z.parse(pet, second.body).id).not.toBe(id);
-  expect(world.tables.items('Pets')).toHaveLength(2);
-});
-
 test('a lost answer before a conflict with a transaction is a 503: the animal may be stored', async () => {
   const world = new World({ isChecked: false });
   let puts = 0;
@@ -575,13 +528,6 @@ test('a lost answer before a conflict with a transaction is a 503: the animal ma
   };
   expect(await create(world, world.key('free'), rex)).toMatchObject(anError('service_unavailable'));
   expect(world.tables.items('Pets')).toHaveLength(1);
-});
-
-test('50 animals of one millisecond have IDs of their own', async () => {
-  const world = new World({ isChecked: false });
-  const answers = await world.sendAll(50, world.key(ample), 'POST /pets', { body: JSON.stringify(rex) });
-  expect(new Set(answers.map(({ body }) => z.parse(pet, body).id)).size).toBe(50);
-  expect(world.tables.items('Pets')).toHaveLength(50);
 });
 
 test.each([
