@@ -72,7 +72,15 @@ it('docs/limits.md has what a key can cost in a day, by the prices of docs/cost.
   );
   const [free, pro, business, enterprise] = costs as [number, number, number, number];
   const cells = [free.toFixed(2), pro.toFixed(2), business.toFixed(2), enterprise.toFixed(0)].join(' | ');
-  expect(read('docs/limits.md').replaceAll(/ +/g, ' ')).toContain(`| US $ a day, with traces | ${cells} |`);
+  const limits = read('docs/limits.md').replaceAll(/\s+/g, ' ');
+  expect(limits).toContain(`| US $ a day, with traces | ${cells} |`);
+
+  const { requestsPerSecond } = presets.prod.accountThrottle;
+  const anHour = (rejected: string) => ((requestsPerSecond * 3600 * priceOf(rejected)) / 1e6).toFixed(0);
+  expect(limits).toContain(
+    `a flood of ${requestsPerSecond.toLocaleString('en')} requests a second, which is the default of an account, costs ` +
+      `${anHour('401 to any other key')} US dollars an hour, or ${anHour('401 to a well-formed key')} with well-formed keys`,
+  );
 });
 
 const namesOf = (pattern: string) => globSync(pattern, { cwd: project }).map((file) => basename(file, '.ts'));
