@@ -195,6 +195,16 @@ describe('whoever pastes a whole block of a page', () => {
     expect(crowded).toEqual([]);
   });
 
+  it.each(documents.filter((path) => !/aws-checks/.test(path)))(
+    'needs no shell that takes comments for such, unlike zsh, in %s',
+    (path) => {
+      const blocks = [...read(path).matchAll(/^ *```sh\n([^]*?)^ *```$/gm)].map(([, block]) =>
+        block!.replaceAll(/<<'(\w+)'\n[^]*?^\1$/gm, ''),
+      );
+      expect(blocks.filter((block) => /(?:^|\s)#(?:\s|$)/m.test(block))).toEqual([]);
+    },
+  );
+
   it('chooses the stage of a rehearsal once', () => {
     const [, restore = ''] = /^## Restore data$([^]*?)^## /m.exec(read('docs/runbook.md')) ?? [];
     expect(restore.match(/.*(?:--stage prod|-prod\b).*/g)).toEqual([

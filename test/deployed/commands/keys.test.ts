@@ -128,6 +128,21 @@ describe('one line says what to do', () => {
     );
   });
 
+  test('in a clone whose cdk.json names a copy, as "cdk deploy" reads it', async () => {
+    onAws();
+    answer = { status: 400, body: refusal('ValidationError', 'Stack with id x does not exist') };
+    const clone = await mkdtemp(join(tmpdir(), 'clone-'));
+    await writeFile(join(clone, 'cdk.json'), '{"app":"node bin/animal-store.ts","context":{"name":"Shelter"}}');
+    const before = process.cwd();
+    process.chdir(clone);
+    onTestFinished(async () => {
+      process.chdir(before);
+      await rm(clone, { recursive: true });
+    });
+    expect(await failure(list, 3)).toContain('Stack Shelter-prod does not exist');
+    expect(await failure([...list, '--name', 'Kennel'], 3)).toContain('Stack Kennel-prod does not exist');
+  });
+
   test('when the stack is not deployed whole', async () => {
     onAws();
     answer = { status: 200, body: outputs({ ApiUrl: 'https://x.example/v1', RestApiId: 'r' }) };

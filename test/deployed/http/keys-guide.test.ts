@@ -147,7 +147,7 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
   );
 
   it('replaces all keys: none works that it has not issued, whatever was rotated before', async () => {
-    const [list = '', rotateAll = '', store = '', orphans = '', countNew = '', revoke = '', ...rest] =
+    const [list = '', rotateAll = '', store = '', countNew = '', revoke = '', ...rest] =
       blocksOf('Replace all keys');
     expect(rest).toEqual([]);
     const run = (block: string) => paste(`{ ${list}} >/dev/null\n${block}`);
@@ -157,9 +157,12 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
     const soonResumed = await create('soon resumed');
     const smoke = await create('smoke-test');
     const orphan = await create('replacement revoked');
-    await keys('revoke', (await rotate(orphan.keyId, '30d')).keyId);
+    const revoked = await rotate(orphan.keyId, '30d');
+    await keys('revoke', revoked.keyId);
+    const leakedOnTheWay = await create('new key leaked on the way');
     const old = [
       orphan,
+      leakedOnTheWay,
       await create('plain'),
       replacedBefore,
       await rotate(replacedBefore.keyId, '30d'),
@@ -171,6 +174,7 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
     for (const { keyId } of [suspended, suspendedForNow, soonResumed]) await keys('suspend', keyId);
     const listed = await paste(list);
     for (const { keyId } of old) expect(listed).toContain(keyId);
+    expect(listed).toMatch(/^ *0\n$/m);
 
     old.push(await create('issued after the list'));
     await run(rotateAll);
@@ -182,11 +186,21 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
     await expect(run(`npm() { echo 'No credentials.' >&2; return 1; }\n${store}`)).rejects.toThrow(
       'No credentials.',
     );
-    expect(await run(orphans)).toBe(`${orphan.keyId}\treplacement revoked\tfree\n`);
+    const withoutReplacement = `${orphan.keyId}\treplacement revoked\tfree\t${revoked.keyId}\n`;
+    expect(await run('orphans')).toBe(withoutReplacement);
     await keys('resume', soonResumed.keyId);
     const [, beforeTheEnd = ''] = /Run `(due \| grep .+?)`/.exec(page) ?? [];
     expect((await run(beforeTheEnd)).trim()).toBe(soonResumed.keyId);
     await run(rotateAll.replace('$(due)', soonResumed.keyId));
+    const { replacedBy } = await keys<{ replacedBy: string }>('show', leakedOnTheWay.keyId);
+    await keys('revoke', replacedBy);
+    expect((await run('orphans')).split('\n').toSorted()).toEqual(
+      [
+        '',
+        withoutReplacement.trim(),
+        `${leakedOnTheWay.keyId}\tnew key leaked on the way\tfree\t${replacedBy}`,
+      ].toSorted(),
+    );
     const later = [await create('smoke-test'), await create('issued later')];
     await run(rotateAll.replace('$(due)', suspendedForNow.keyId));
     const counts = async (block: string) => (await run(block)).match(/\d+/g)?.map(Number);
@@ -202,7 +216,8 @@ describe.runIf(isLocal && installed)('docs/keys.md', () => {
     const issued = printed
       .trim()
       .split('\n')
-      .map((line) => JSON.parse(line) as Issued & { owner: string });
+      .map((line) => JSON.parse(line) as Issued & { owner: string })
+      .filter(({ keyId }) => keyId !== replacedBy);
     expect(await callAll(old)).toEqual(all(old, 401));
     expect(issued.map(({ owner }) => owner)).toEqual(
       expect.arrayContaining([

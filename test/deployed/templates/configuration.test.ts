@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import * as z from 'zod';
 import { ConfigurationError, readConfiguration, withOverrides } from '../../../lib/configuration/context.ts';
 import type { StageSettings } from '../../../lib/configuration/settings.ts';
+import { cdkFlags } from './synthesis.ts';
 
 const read = readConfiguration;
 const prodWith = (settings: unknown): StageSettings | undefined =>
@@ -116,16 +116,13 @@ describe('the configuration', () => {
   });
 
   it("ignores the CDK's own context", () => {
-    const context = z
-      .object({ context: z.record(z.string(), z.unknown()) })
-      .parse(JSON.parse(readFileSync('cdk.json', 'utf8'))).context;
     const fromCommandLine = {
       'aws:cdk:enable-path-metadata': true,
       'aws-cdk:enableDiffNoFail': true,
       'availability-zones:account=123456789012:region=eu-west-1': ['eu-west-1a'],
       'acknowledged-issue-numbers': [1],
     };
-    expect(read({ ...context, ...fromCommandLine })).toEqual(read({}));
+    expect(read({ ...cdkFlags(), ...fromCommandLine })).toEqual(read({}));
   });
 
   it.each(['owner/animal-store', 'owner@1/animal-store@23'])(

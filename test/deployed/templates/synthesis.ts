@@ -6,6 +6,7 @@ import { SynthesisMessageLevel } from 'aws-cdk-lib/cx-api';
 import { Template } from 'aws-cdk-lib/assertions';
 import * as z from 'zod';
 import { addStacks } from '../../../lib/app.ts';
+import { isSetting } from '../../../lib/configuration/context.ts';
 
 const resource = z.object({
   Type: z.string(),
@@ -38,10 +39,15 @@ export interface Stack extends z.infer<typeof template> {
 
 const cdkJson = z.object({ context: z.record(z.string(), z.unknown()) });
 
-/** An app with the context of cdk.json and its own, without bundling: bundler.test.ts tests the code. */
+/** The CDK's flags of cdk.json, without the settings of whoever deploys: the tests hold in their repository, too. */
+export function cdkFlags(): Readonly<Record<string, unknown>> {
+  const { context } = cdkJson.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
+  return Object.fromEntries(Object.entries(context).filter(([key]) => !isSetting(key)));
+}
+
+/** An app with a context, without bundling: bundler.test.ts tests the code. */
 export function appOf(outdir: string, context: Readonly<Record<string, unknown>>): App {
-  const { context: flags } = cdkJson.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
-  return new App({ outdir, context: { ...flags, 'aws:cdk:bundling-stacks': [], ...context } });
+  return new App({ outdir, context: { ...cdkFlags(), 'aws:cdk:bundling-stacks': [], ...context } });
 }
 
 /** The stacks of the CDK app for a context, by their IDs in the app: their names, unless two accounts have the same. */

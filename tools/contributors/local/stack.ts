@@ -6,7 +6,9 @@ import { text } from 'node:stream/consumers';
 import { readableTrace } from './readable.ts';
 
 export const localStage = 'local';
-export const localStackName = `AnimalStore-${localStage}`;
+/** A stage of a copy has another name, but the local one has no copies. */
+const name = 'AnimalStore';
+export const localStackName = `${name}-${localStage}`;
 /** The folder of cdk.json. */
 export const project = join(import.meta.dirname, '..', '..', '..');
 
@@ -24,7 +26,7 @@ export async function synthesizeLocal(assembly: string): Promise<void> {
     env: {
       ...process.env,
       CDK_OUTDIR: assembly,
-      CDK_CONTEXT_JSON: JSON.stringify({ ...context, stage: localStage }),
+      CDK_CONTEXT_JSON: JSON.stringify({ ...context, name, stage: localStage }),
       CDK_VALIDATION: 'false',
     },
     // In a new process group, because the app's child processes must end with it.

@@ -7,7 +7,7 @@ import { changeJson, changeText } from './change.ts';
 import { exitCodeHelp, exitCodes, explain, type Target, ToolError, usageError } from './errors.ts';
 import { type LocalAddress, readAddress } from './local-address.ts';
 import { type Io, Output, printable, redact } from './output.ts';
-import type { Hooks, StackOptions } from './stack.ts';
+import { type Hooks, stackNameOf, type StackOptions } from './stack.ts';
 import type { Open } from './stage-command.ts';
 
 /** What differs when tests run a tool. */
@@ -92,7 +92,7 @@ ${exitCodeHelp}`;
       service = await openService({
         ...hooks,
         ...target,
-        stackName: `${name}-${stage}`,
+        stackName: stackNameOf(stage, name),
         onChange: (change) => output.report(changeJson(change), changeText(change)),
         notify: (message) => output.note(message, 'yellow'),
       });

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
@@ -5,13 +6,29 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { loadSharedConfigFiles } from '@smithy/core/config';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
+import { z } from 'zod';
 import type { AuditLine, ReportedChange } from './change.ts';
 import { describeStack } from './describe-stack.ts';
 import { type Target, ToolError, usageError } from './errors.ts';
 import { retryCalls } from './retry.ts';
 
 /** First part of the stack's name, unless the CDK app is given another. */
-export const defaultStackPrefix = 'AnimalStore';
+const defaultStackPrefix = 'AnimalStore';
+
+const projectFile = z.looseObject({ context: z.looseObject({ name: z.string().optional() }) });
+
+/**
+ * The stack of a stage.
+ *
+ * @param name of the copy. By default that of cdk.json, as for "cdk deploy". The local service has none
+ */
+export function stackNameOf(stage: string, name?: string): string {
+  if (name !== undefined) return `${name}-${stage}`;
+  const file = 'cdk.json';
+  const given =
+    stage !== 'local' && existsSync(file) ? projectFile.parse(JSON.parse(readFileSync(file, 'utf8'))) : undefined;
+  return `${given?.context.name ?? defaultStackPrefix}-${stage}`;
+}
 
 /** How a tool reports progress, and what tests replace. */
 export interface Hooks {
@@ -36,7 +53,7 @@ export async function openStack({
   credentials = { accessKeyId: 'unknown', secretAccessKey: 'unknown', sessionToken: 'unknown' },
   region,
   profile,
-  stackName = `${defaultStackPrefix}-${stage}`,
+  stackName = stackNameOf(stage),
   onChange = () => {},
   notify = () => {},
   clock = Date.now,

@@ -3,7 +3,6 @@ import { readableText } from '../../../functions/pets/schema.ts';
 import type { StageName } from '../../../lib/configuration/stages.ts';
 import { ToolError } from './errors.ts';
 import { grouped, type Output, redact } from './output.ts';
-import { defaultStackPrefix } from './stack.ts';
 
 const known: Readonly<Record<StageName, true>> = { local: true, staging: true, prod: true };
 /** The stages of the service, without the CDK that their settings load. */
@@ -35,7 +34,7 @@ export function stageCommand(name: string, summary: string, example: string, det
     .option('--port <n>', 'port of the local service (default: that of the last one)', wholeNumber(1, 65_535))
     .option('--region <region>', 'AWS Region (default: AWS_REGION, or the one of the profile)', regionName)
     .option('--profile <profile>', 'profile of the AWS configuration (default: AWS_PROFILE)')
-    .option('--name <name>', 'name of the copy, as given to the CDK app', copyName, defaultStackPrefix)
+    .option('--name <name>', 'name of the copy (default: that of cdk.json, or AnimalStore)', copyName)
     .addHelpText('after', ({ command }) => {
       const call = `${command.parent?.name()} ${name} ${example}`;
       return `${details && `\n${details}\n`}\nExample:\n  ${call}`;
