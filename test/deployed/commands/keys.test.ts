@@ -132,7 +132,10 @@ describe('one line says what to do', () => {
     onAws();
     answer = { status: 400, body: refusal('ValidationError', 'Stack with id x does not exist') };
     const clone = await mkdtemp(join(tmpdir(), 'clone-'));
-    await writeFile(join(clone, 'cdk.json'), '{"app":"node bin/animal-store.ts","context":{"name":"Shelter"}}');
+    await writeFile(
+      join(clone, 'cdk.json'),
+      '{"app":"node bin/animal-store.ts","context":{"name":"Shelter"}}',
+    );
     const before = process.cwd();
     process.chdir(clone);
     onTestFinished(async () => {

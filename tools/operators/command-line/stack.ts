@@ -26,7 +26,9 @@ export function stackNameOf(stage: string, name?: string): string {
   if (name !== undefined) return `${name}-${stage}`;
   const file = 'cdk.json';
   const given =
-    stage !== 'local' && existsSync(file) ? projectFile.parse(JSON.parse(readFileSync(file, 'utf8'))) : undefined;
+    stage !== 'local' && existsSync(file)
+      ? projectFile.parse(JSON.parse(readFileSync(file, 'utf8')))
+      : undefined;
   return `${given?.context.name ?? defaultStackPrefix}-${stage}`;
 }
 
