@@ -121,7 +121,7 @@ describe('one line says what to do', () => {
       body: refusal('ValidationError', 'Stack with id AnimalStore-prod does not exist'),
     };
     expect(await failure(list, 3)).toMatch(
-      /Stack AnimalStore-prod does not exist at Region eu-central-1\. Deploy it, or give its Region with --region/,
+      /Stack [\w-]+-prod does not exist at Region eu-central-1\. Deploy it, or give its Region with --region/,
     );
     expect(await failure([...list, '--region', 'us-west-2', '--name', 'Shelter'], 3)).toContain(
       'Stack Shelter-prod does not exist at Region us-west-2',
