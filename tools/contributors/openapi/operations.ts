@@ -74,8 +74,9 @@ export const descriptions: Readonly<Record<OperationEntry, Description>> = {
   'create-pet': {
     summary: 'Add an animal',
     description:
-      'Send an `Idempotency-Key` with every creation. A request that is repeated with the same key and body gets the first response ' +
-      `and creates nothing. The same key with another body gets 422. A body above ${maxBodyInWords} gets 413. A content type that is not JSON gets 415, ` +
+      'Send an `Idempotency-Key` with every creation. Once an animal has been added with it, a request with the same key and body gets the ' +
+      'same response and creates nothing, and one with another body gets 422. Until then, such as after a 400, the body can change. ' +
+      `A body above ${maxBodyInWords} gets 413. A content type that is not JSON gets 415, ` +
       'and so does a `Content-Encoding` other than `gzip` and `deflate`, such as `br`.',
     parameters: {
       'Idempotency-Key': {

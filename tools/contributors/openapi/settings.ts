@@ -79,12 +79,12 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
   logLevel: [{ to: 'write more to the logs', sample: 'DEBUG' }],
   gatewayResponseHeaders: [
     {
-      to: 'deploy if API Gateway refuses the mapping of `context.authorizer`',
+      to: 'deploy although API Gateway refuses `context.authorizer` (`Invalid mapping expression specified`)',
       sample: 'request-id',
       note: 'Its own responses then show 0 as the limit of a key.',
     },
     {
-      to: 'deploy if API Gateway refuses the mapping of `context.requestId`, too',
+      to: 'deploy although API Gateway refuses `context.requestId`, too',
       sample: 'static',
       note: 'Its own responses then have no `X-Request-Id` either.',
     },

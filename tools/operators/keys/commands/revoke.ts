@@ -7,7 +7,7 @@ import { write } from '../records.ts';
 export const revoke = (open: Open) =>
   keyCommand(
     'revoke',
-    'make a key invalid for good, at once',
+    'make a key invalid for good',
     '',
     'The authorizer can accept the key for at most 60 s more.',
   )
