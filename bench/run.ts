@@ -16,7 +16,7 @@ const usage = `npm run bench -- [options]
   --only PARTS   some of ${parts.join(', ')}, separated by commas
   --runs N       measures N times: shows the spread, and compares the medians with the limits (1)
   --coarse       few starts and wide limits: finds what takes half as long again, as CI does; no calls
-  --publish      also writes the tables to docs/cost.md and bench/README.md`;
+  --publish      also writes the tables to bench/README.md`;
 
 const { values } = parseArgs({
   options: {
@@ -71,10 +71,10 @@ for (const sentence of exceeded(results, tolerance)) {
 
 async function publish(): Promise<void> {
   const cwd = dirname(import.meta.dirname);
-  const documents = ['docs/cost.md', 'bench/README.md'];
-  for (const document of documents) await writeGenerated(`${cwd}/${document}`, tables(results));
+  const document = 'bench/README.md';
+  await writeGenerated(`${cwd}/${document}`, tables(results));
   const prettier = 'node_modules/prettier/bin/prettier.cjs';
-  await promisify(execFile)(process.execPath, [prettier, '--write', ...documents], { cwd });
+  await promisify(execFile)(process.execPath, [prettier, '--write', document], { cwd });
 }
 
 function fail(message: string): never {

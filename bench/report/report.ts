@@ -54,7 +54,7 @@ export function exceeded(results: Results, tolerance: number): string[] {
     .map((spread) => `${described(spread)}: ${spread.median}, at most ${spread.limit}.`);
 }
 
-/** The tables of docs/cost.md and bench/README.md by name. Figures are medians over the runs. */
+/** The tables of bench/README.md by name. Figures are medians over the runs. */
 export function tables(results: Results): GeneratedParts {
   const { machine, first, warm, calls } = results;
   const all = spreads(results);

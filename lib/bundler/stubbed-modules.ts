@@ -4,7 +4,7 @@ import { build as esbuild, type Plugin } from 'esbuild';
 
 /**
  * Modules of the SDK that every bundle would contain although no request runs them, by their path in node_modules, and why none
- * does. Without them a function starts faster (docs/cost.md#performance). test/deployed/functions/bundles.test.ts runs the bundles through
+ * does. Without them a function starts faster (bench/README.md#comparison). test/deployed/functions/bundles.test.ts runs the bundles through
  * every operation, failures and retries included.
  */
 export const stubbedModules = {
