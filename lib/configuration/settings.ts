@@ -151,7 +151,7 @@ export const stageSettings = z
     must(
       unlimited || settings.notificationAddress?.includes('@') === true,
       'monthlyBudget',
-      'requires notificationAddress',
+      'requires an e-mail address in notificationAddress',
     );
     const anyTraffic = settings.minimumRequests === undefined;
     must(alarms || anyTraffic, 'minimumRequests', 'requires alarms to be true');

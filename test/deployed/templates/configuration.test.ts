@@ -202,7 +202,7 @@ describe('the configuration', () => {
     [
       'a budget that would tell nobody',
       { monthlyBudget: 10, notificationAddress: 'elsewhere' },
-      'stages.prod.monthlyBudget: requires notificationAddress',
+      'stages.prod.monthlyBudget: requires an e-mail address in notificationAddress',
     ],
     [
       'a canary that ends before an alarm can go off',

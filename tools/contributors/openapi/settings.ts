@@ -34,6 +34,7 @@ const rows: { readonly [Name in keyof StageSettings]-?: readonly Row[] } = {
     {
       to: 'get an e-mail before the account has cost this many US dollars in a month',
       sample: 500,
+      note: 'It needs an e-mail address in `notificationAddress`.',
     },
   ],
   minimumRequests: [{ to: 'get an alarm when fewer requests than this come in 15 minutes', sample: 100 }],
