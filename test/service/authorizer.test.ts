@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
 import { hashOfKey, newKey } from '../../functions/access/keys.ts';
+import { fixedPlans } from '../../functions/access/plans.ts';
 import * as arbitrary from '../support/arbitraries.ts';
 import { rounds } from '../support/rounds.ts';
 import { ample } from './listed-animals.ts';
@@ -95,13 +96,14 @@ describe('a key that was issued', () => {
     await world.sendAll(100, key);
     world.put('apiKeys', { keyHash: key.keyHash, keyId: 'key_1', status: 'active', plan: 'free' });
     expect((await world.send(key)).headers).toMatchObject({
-      'X-RateLimit-Limit': '300',
-      'X-RateLimit-Remaining': '199',
+      'X-RateLimit-Limit': `${fixedPlans.pro.perMinute}`,
+      'X-RateLimit-Remaining': `${fixedPlans.pro.perMinute - 101}`,
     });
     world.wait(60);
+    const { perMinute } = fixedPlans.free;
     expect((await world.send(key)).headers).toMatchObject({
-      'X-RateLimit-Limit': '60',
-      'X-RateLimit-Remaining': '59',
+      'X-RateLimit-Limit': `${perMinute}`,
+      'X-RateLimit-Remaining': `${perMinute - 1}`,
     });
     // More than the smaller plan has was used of a window.
     key.usage = { ...key.usage, minuteCount: 200 };
