@@ -100,6 +100,11 @@ export function withOverrides(
   return JSON.stringify({ ...overrides, [stage]: { ...overrides[stage], ...settings } });
 }
 
+/** A key of cdk.json that stands beside "context", where the CDK ignores it, instead of in it. */
+export function misplacedKey(cdkJson: object): string | undefined {
+  return Object.keys(cdkJson).find((key) => key in context.shape);
+}
+
 /** Leaves out the CDK's keys (`@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, lookups), which all have a character that is not in \w. */
 function ownKeys(all: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(all).filter(([key]) => /^\w*$/.test(key)));

@@ -388,7 +388,7 @@ describe('the throttle of a usage plan', () => {
     expect(throttleOf('enterprise', account)).toEqual({ rate: 1_320, burst: 5_000 });
     const small = { requestsPerSecond: 2_500, burst: 1_250 };
     expect(throttleOf('enterprise', small)).toEqual({ rate: 1_320, burst: 1_250 });
-    expect(throttleOf('business', small)).toEqual({ rate: 50, burst: 1_250 });
+    expect(throttleOf('business', small)).toEqual({ ...throttleOf('business', account), burst: 1_250 });
     expect(throttleOf('pro', small)).toEqual(throttleOf('pro', account));
     expect(throttleOf('business', { requestsPerSecond: 10, burst: 1 })).toEqual({ rate: 10, burst: 1 });
   });

@@ -196,6 +196,13 @@ test('settings for an assembly are refused, because they would have no effect', 
   }
 });
 
+test('a setting beside "context" is refused, because the CDK would ignore it', async () => {
+  await writeFile(join(project, 'cdk.json'), '{"context":{},"name":"Shelter"}');
+  const { code, lines, calls } = await run('deploy', 'prod');
+  expect([code, calls]).toEqual([2, []]);
+  expect(lines).toEqual([expect.stringContaining('cdk.json: "name" must stand under "context".')]);
+});
+
 test('without the deployed template nothing is deployed', async () => {
   answers['GetTemplate AnimalStore-prod'] = 'AccessDenied';
   const { code, lines } = await run('deploy', 'prod');

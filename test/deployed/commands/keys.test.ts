@@ -144,6 +144,8 @@ describe('one line says what to do', () => {
     });
     expect(await failure(list, 3)).toContain('Stack Shelter-prod does not exist');
     expect(await failure([...list, '--name', 'Kennel'], 3)).toContain('Stack Kennel-prod does not exist');
+    await writeFile(join(clone, 'cdk.json'), '{"context":{},"name":"Shelter"}');
+    expect(await failure(list, 2)).toBe('cdk.json: "name" must stand under "context".');
   });
 
   test('when the stack is not deployed whole', async () => {

@@ -2,11 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { fixedPlans } from '../../../functions/access/plans.ts';
 import { ConfigurationError, readConfiguration, withOverrides } from '../../../lib/configuration/context.ts';
 import type { StageSettings } from '../../../lib/configuration/settings.ts';
 import { cdkFlags } from './synthesis.ts';
 
 const read = readConfiguration;
+const largestPlan = Math.max(...Object.values(fixedPlans).map(({ perMinute }) => perMinute));
 const prodWith = (settings: unknown): StageSettings | undefined =>
   read({ stage: 'prod', stages: { prod: settings } }).stages.get('prod');
 
@@ -196,8 +198,8 @@ describe('the configuration', () => {
     ],
     [
       'a web ACL that would block a customer within the limits',
-      { waf: { requestsPerAddress: 4_999 } },
-      'stages.prod.waf.requestsPerAddress: must be at least 5000: what the largest plan permits in five minutes',
+      { waf: { requestsPerAddress: 5 * largestPlan - 1 } },
+      `stages.prod.waf.requestsPerAddress: must be at least ${5 * largestPlan}: what the largest plan permits in five minutes`,
     ],
     [
       'a budget that would tell nobody',

@@ -29,6 +29,8 @@ export function stackNameOf(stage: string, name?: string): string {
     stage !== 'local' && existsSync(file)
       ? projectFile.parse(JSON.parse(readFileSync(file, 'utf8')))
       : undefined;
+  if (given !== undefined && 'name' in given)
+    throw usageError('cdk.json: "name" must stand under "context".');
   return `${given?.context.name ?? defaultStackPrefix}-${stage}`;
 }
 

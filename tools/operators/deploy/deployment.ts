@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { ConfigurationError, readConfiguration } from '../../../lib/configuration/context.ts';
+import { ConfigurationError, misplacedKey, readConfiguration } from '../../../lib/configuration/context.ts';
 import { printable } from '../command-line/output.ts';
 import { readArguments } from './arguments.ts';
 
@@ -21,6 +21,9 @@ export const projectFile = z.looseObject({
 /** The configuration of cdk.json, with the pairs of `--context`. @throws ConfigurationError */
 export function readProject(pairs: readonly string[]) {
   const json = projectFile.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
+  const misplaced = misplacedKey(json);
+  if (misplaced !== undefined)
+    throw new ConfigurationError(`cdk.json: "${misplaced}" must stand under "context".`);
   const context = { ...json.context, ...Object.fromEntries(pairs.map((pair) => pair.split(/=(.*)/s, 2))) };
   return { json, context, configuration: readConfiguration(context) };
 }
