@@ -59,6 +59,7 @@ const context = z.strictObject({
   stages: byStage(given.nullable()).default({}),
   overrides: byStage(given).default({}),
 });
+export type ContextKey = keyof z.infer<typeof context>;
 
 /**
  * docs/settings.md and docs/delivery.md explain the keys. `overrides` changes settings on top of `stages`, for one deployment, because
@@ -98,11 +99,6 @@ export function withOverrides(
 ): string {
   const { overrides } = parseStrictly(context, 'context', ownKeys(all));
   return JSON.stringify({ ...overrides, [stage]: { ...overrides[stage], ...settings } });
-}
-
-/** A key of cdk.json that stands beside "context", where the CDK ignores it, instead of in it. */
-export function misplacedKey(cdkJson: object): string | undefined {
-  return Object.keys(cdkJson).find((key) => key in context.shape);
 }
 
 /** Leaves out the CDK's keys (`@aws-cdk/…`, `aws:cdk:…`, `cli-telemetry`, lookups), which all have a character that is not in \w. */

@@ -196,7 +196,7 @@ describe('whoever pastes a whole block of a page', () => {
   });
 
   it.each(documents.filter((path) => !/aws-checks/.test(path)))(
-    'needs no shell that takes comments for such, unlike zsh, in %s',
+    'meets no comment in %s, which zsh would run',
     (path) => {
       const blocks = [...read(path).matchAll(/^ *```sh\n([^]*?)^ *```$/gm)].map(([, block]) =>
         block!.replaceAll(/<<'(\w+)'\n[^]*?^\1$/gm, ''),

@@ -196,11 +196,19 @@ test('settings for an assembly are refused, because they would have no effect', 
   }
 });
 
-test('a setting beside "context" is refused, because the CDK would ignore it', async () => {
-  await writeFile(join(project, 'cdk.json'), '{"context":{},"name":"Shelter"}');
+test.each([
+  [
+    'a setting beside "context", where the CDK would ignore it',
+    '{"context":{},"name":"Shelter"}',
+    '"name" must stand',
+  ],
+  ['a file that is no JSON', '{', 'cdk.json cannot be read'],
+  ['a file without a context', '{}', 'cdk.json: context must be an object.'],
+])('%s is refused', async (_, file, message) => {
+  await writeFile(join(project, 'cdk.json'), file);
   const { code, lines, calls } = await run('deploy', 'prod');
   expect([code, calls]).toEqual([2, []]);
-  expect(lines).toEqual([expect.stringContaining('cdk.json: "name" must stand under "context".')]);
+  expect(lines).toEqual([expect.stringContaining(message)]);
 });
 
 test('without the deployed template nothing is deployed', async () => {

@@ -146,6 +146,14 @@ describe('one line says what to do', () => {
     expect(await failure([...list, '--name', 'Kennel'], 3)).toContain('Stack Kennel-prod does not exist');
     await writeFile(join(clone, 'cdk.json'), '{"context":{},"name":"Shelter"}');
     expect(await failure(list, 2)).toBe('cdk.json: "name" must stand under "context".');
+    await writeFile(join(clone, 'cdk.json'), '{"context":{"name":5}}');
+    expect(await failure(list, 2)).toBe('cdk.json: context.name must be a text.');
+    await writeFile(join(clone, 'cdk.json'), '{');
+    expect(await failure(list, 2)).toMatch(
+      /^cdk\.json cannot be read \(.+\)\. Run the command in the folder/,
+    );
+    await rm(join(clone, 'cdk.json'));
+    expect(await failure(list, 2)).toMatch(/^cdk\.json cannot be read/);
   });
 
   test('when the stack is not deployed whole', async () => {

@@ -3,12 +3,11 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { defaultName, stackNameOf } from '../../operators/command-line/project-file.ts';
 import { readableTrace } from './readable.ts';
 
 export const localStage = 'local';
-/** A stage of a copy has another name, but the local one has no copies. */
-const name = 'AnimalStore';
-export const localStackName = `${name}-${localStage}`;
+export const localStackName = stackNameOf(localStage);
 /** The folder of cdk.json. */
 export const project = join(import.meta.dirname, '..', '..', '..');
 
@@ -26,7 +25,7 @@ export async function synthesizeLocal(assembly: string): Promise<void> {
     env: {
       ...process.env,
       CDK_OUTDIR: assembly,
-      CDK_CONTEXT_JSON: JSON.stringify({ ...context, name, stage: localStage }),
+      CDK_CONTEXT_JSON: JSON.stringify({ ...context, name: defaultName, stage: localStage }),
       CDK_VALIDATION: 'false',
     },
     // In a new process group, because the app's child processes must end with it.

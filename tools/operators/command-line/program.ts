@@ -7,7 +7,8 @@ import { changeJson, changeText } from './change.ts';
 import { exitCodeHelp, exitCodes, explain, type Target, ToolError, usageError } from './errors.ts';
 import { type LocalAddress, readAddress } from './local-address.ts';
 import { type Io, Output, printable, redact } from './output.ts';
-import { type Hooks, stackNameOf, type StackOptions } from './stack.ts';
+import { stackNameOf } from './project-file.ts';
+import type { Hooks, StackOptions } from './stack.ts';
 import type { Open } from './stage-command.ts';
 
 /** What differs when tests run a tool. */

@@ -1,4 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
@@ -6,33 +5,11 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { loadSharedConfigFiles } from '@smithy/core/config';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
-import { z } from 'zod';
 import type { AuditLine, ReportedChange } from './change.ts';
 import { describeStack } from './describe-stack.ts';
 import { type Target, ToolError, usageError } from './errors.ts';
+import { stackNameOf } from './project-file.ts';
 import { retryCalls } from './retry.ts';
-
-/** First part of the stack's name, unless the CDK app is given another. */
-const defaultStackPrefix = 'AnimalStore';
-
-const projectFile = z.looseObject({ context: z.looseObject({ name: z.string().optional() }) });
-
-/**
- * The stack of a stage.
- *
- * @param name of the copy. By default that of cdk.json, as for "cdk deploy". The local service has none
- */
-export function stackNameOf(stage: string, name?: string): string {
-  if (name !== undefined) return `${name}-${stage}`;
-  const file = 'cdk.json';
-  const given =
-    stage !== 'local' && existsSync(file)
-      ? projectFile.parse(JSON.parse(readFileSync(file, 'utf8')))
-      : undefined;
-  if (given !== undefined && 'name' in given)
-    throw usageError('cdk.json: "name" must stand under "context".');
-  return `${given?.context.name ?? defaultStackPrefix}-${stage}`;
-}
 
 /** How a tool reports progress, and what tests replace. */
 export interface Hooks {

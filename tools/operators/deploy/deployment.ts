@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { z } from 'zod';
-import { ConfigurationError, misplacedKey, readConfiguration } from '../../../lib/configuration/context.ts';
+import { ConfigurationError, readConfiguration } from '../../../lib/configuration/context.ts';
 import { printable } from '../command-line/output.ts';
+import { readProjectFile } from '../command-line/project-file.ts';
 import { readArguments } from './arguments.ts';
 
 const ownOptions = {
@@ -12,18 +11,9 @@ const ownOptions = {
   'skip-pre-traffic-checks': { type: 'boolean' },
 } as const;
 
-/** cdk.json. */
-export const projectFile = z.looseObject({
-  context: z.record(z.string(), z.unknown()),
-  toolkitStackName: z.string().optional(),
-});
-
-/** The configuration of cdk.json, with the pairs of `--context`. @throws ConfigurationError */
+/** The configuration of cdk.json, with the pairs of `--context`. @throws ConfigurationError, and ToolError for the file */
 export function readProject(pairs: readonly string[]) {
-  const json = projectFile.parse(JSON.parse(readFileSync('cdk.json', 'utf8')));
-  const misplaced = misplacedKey(json);
-  if (misplaced !== undefined)
-    throw new ConfigurationError(`cdk.json: "${misplaced}" must stand under "context".`);
+  const json = readProjectFile();
   const context = { ...json.context, ...Object.fromEntries(pairs.map((pair) => pair.split(/=(.*)/s, 2))) };
   return { json, context, configuration: readConfiguration(context) };
 }

@@ -21,7 +21,8 @@ import {
 } from './command.ts';
 import { describeVersion, git, hashOf } from './commits.ts';
 import { judge, report } from './finding.ts';
-import { projectFile, readDeployment, type Deployment } from './deployment.ts';
+import { projectFile } from '../command-line/project-file.ts';
+import { readDeployment, type Deployment } from './deployment.ts';
 import { skipChecks } from './skip-checks.ts';
 import { versionIn } from './template.ts';
 
