@@ -87,26 +87,16 @@ export const factsOfFunctions: readonly Fact[] = [
     answers: { statusCode: 200, multiValueHeaders: { 'test-multi': ['value1', 'value2'] } },
     recorded: { status: 200, headers: { 'test-multi': 'value1, value2' } },
   },
-  {
+  ...['test-multi', 'tesT-Multi'].map((name) => ({
     ...formats,
-    words: 'an answer with a header in both members',
+    words: `an answer with a header in both members, ${name} in the one for several values`,
     answers: {
       statusCode: 200,
-      multiValueHeaders: { 'test-multi': ['value-multi'] },
+      multiValueHeaders: { [name]: ['value-multi'] },
       headers: { 'test-multi': 'value-solo' },
     },
     recorded: { headers: { 'test-multi': 'value-multi, value-solo' } },
-  },
-  {
-    ...formats,
-    words: 'an answer with a header in both members, in another case',
-    answers: {
-      statusCode: 200,
-      multiValueHeaders: { 'tesT-Multi': ['value-multi'] },
-      headers: { 'test-multi': 'value-solo' },
-    },
-    recorded: { headers: { 'test-multi': 'value-multi, value-solo' } },
-  },
+  })),
   {
     ...formats,
     words: 'an answer with text for several values',
